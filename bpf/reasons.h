@@ -25,13 +25,14 @@
 	X(NO_SERVER, no_server, "no server of the backend is up")              \
 	X(CONNECT_FAILED, connect_failed, "no server accepted a connection")   \
 	X(CONNECT_TIMEOUT, connect_timeout, "no server answered in time")      \
+	X(CLIENT_GONE, client_gone, "the client left before a server answered") \
 	/* PROXY protocol from trusted addresses */                            \
 	X(PROXY_HEADER, proxy_header, "the PROXY header is malformed")         \
 	/* our own limits */                                                   \
 	X(CONNECTIONS_TOTAL, connections_total, "the router is full")          \
-	X(CONNECTIONS_BACKEND, connections_backend, "the backend is full")     \
 	X(DESCRIPTORS, descriptors, "the process is out of descriptors")       \
-	X(MEMORY, memory, "the process is out of memory")
+	X(MEMORY, memory, "the process is out of memory")                      \
+	X(DRAINING, draining, "the router is stopping")
 
 enum reason {
 #define X(NAME, name, text) REASON_##NAME,

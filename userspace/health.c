@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "ticker.h"
 
 /* The interval while a state is in doubt, where it is not shorter anyway. */
@@ -110,7 +111,7 @@ static void conclude(struct health *h, struct health_probe *p, int error)
 	close_probe(h, p);
 	if (!is_own_shortage(p->server, error))
 		count_result(h, p, error);
-	schedule(h, p, ticker_now_ms());
+	schedule(h, p, clock_ms());
 }
 
 /*
@@ -150,7 +151,7 @@ static int begin_connect(struct health *h, struct health_probe *p)
 
 static void begin(struct health *h, struct health_probe *p)
 {
-	uint64_t now_ms = ticker_now_ms();
+	uint64_t now_ms = clock_ms();
 	int error;
 
 	p->begun_ms = now_ms;
@@ -330,7 +331,7 @@ static void watch_server(void *context, struct server *s)
 		return;
 	p->config = *w->config;
 	/* new or changed: soon, but not all in one instant */
-	first_ms = ticker_now_ms() + arc4random_uniform(fast_interval(p) + 1);
+	first_ms = clock_ms() + arc4random_uniform(fast_interval(p) + 1);
 	stop_waiting(h, p);
 	if (p->fd < 0)
 		timer_arm(&h->ticker.wheel, &p->timer, first_ms);

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "answer.h"
+#include "clock.h"
 #include "ticker.h"
 
 #define RETRY_MIN_MS	 1000
@@ -62,7 +63,7 @@ static int apply(const struct name *n, const struct answer *a)
 static void ask_again(struct name *n, uint64_t after_ms)
 {
 	timer_arm(&n->resolver->ticker.wheel, &n->timer,
-		  ticker_now_ms() + after_ms);
+		  clock_ms() + after_ms);
 }
 
 static void take_failure(struct name *n, const char *why)
@@ -159,7 +160,7 @@ static void arm_ares_timer(struct resolver *r)
 	if (!ares_timeout(r->channel, NULL, &tv))
 		return;
 	timer_arm(&r->ticker.wheel, &r->ares_timer,
-		  ticker_now_ms() + (uint64_t)tv.tv_sec * 1000 +
+		  clock_ms() + (uint64_t)tv.tv_sec * 1000 +
 			  (uint64_t)tv.tv_usec / 1000 + 1);
 }
 

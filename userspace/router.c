@@ -86,8 +86,17 @@ static int watch_backends(struct router *r, struct backend_set *set)
 	return err ? err : health_watch(r->health, set);
 }
 
+/* The resolver and the checks follow what was prepared: no longer. */
+static void drop_staging(struct router *r)
+{
+	if (r->staging.snapshot)
+		watch_backends(r, snapshot_current ? snapshot_current->backends
+						   : NULL);
+	staging_clear(&r->staging);
+}
+
 /* Everything that can fail, fails here, and leaves what is in force alone. */
-static int prepare(struct router *r)
+static void prepare(struct router *r)
 {
 	struct staging *s = &r->staging;
 	int err = staging_build(s);
@@ -96,19 +105,15 @@ static int prepare(struct router *r)
 		err = workers_make(&r->workers, r->options->nr_workers,
 				   r->options->nr_connections,
 				   r->options->stats);
-	if (!err) {
+	if (!err)
 		err = watch_backends(r, s->snapshot->backends);
-		if (err && snapshot_current)
-			watch_backends(r, snapshot_current->backends);
-	}
 	if (err)
 		send_answer(r, MESSAGE_FAILED,
 			    s->error[0] ? s->error : strerror(-err));
 	else
 		send_answer(r, MESSAGE_PREPARED, "");
 	if (err)
-		staging_clear(s);
-	return err;
+		drop_staging(r);
 }
 
 static void swap(struct router *r)
@@ -121,7 +126,9 @@ static void swap(struct router *r)
 		return;
 	}
 	r->generation = r->staging.generation;
-	rcu_assign_pointer(snapshot_current, staging_take(&r->staging));
+	/* rcu_assign_pointer(), in a form that ThreadSanitizer understands */
+	__atomic_store_n(&snapshot_current, staging_take(&r->staging),
+			 __ATOMIC_RELEASE);
 	log_set_format(snapshot_current->config->log.format);
 	err = workers_run(&r->workers);
 	if (err)
@@ -163,6 +170,7 @@ static void handle(struct router *r, const struct message *m, int fd)
 {
 	switch (m->type) {
 	case MESSAGE_CONFIG:
+		drop_staging(r);
 		staging_begin(&r->staging, m, fd);
 		return;
 	case MESSAGE_LISTENER:
@@ -179,6 +187,9 @@ static void handle(struct router *r, const struct message *m, int fd)
 		break;
 	case MESSAGE_DRAIN:
 		drain(r, m->deadline_ms);
+		break;
+	case MESSAGE_PING:
+		send_answer(r, MESSAGE_PONG, "");
 		break;
 	default:
 		log_say(LOG_ERR, "unknown message %u", m->type);
@@ -301,9 +312,9 @@ static int open_all(struct router *r)
 static void close_all(struct router *r)
 {
 	workers_free(&r->workers);
-	staging_clear(&r->staging);
 	resolve_free(r->resolver);
 	health_free(r->health);
+	staging_clear(&r->staging);
 	snapshot_free(snapshot_current);
 	snapshot_current = NULL;
 	reply_queue_close(&r->replies);

@@ -4,23 +4,16 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-uint64_t ticker_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
+#include "clock.h"
 
 int ticker_open(struct ticker *t)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
 	int err;
 
-	timer_wheel_init(&t->wheel, ticker_now_ms());
+	timer_wheel_init(&t->wheel, clock_ms());
 	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	t->timer_fd =
 		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -46,13 +39,13 @@ void ticker_close(struct ticker *t)
 
 void ticker_expire(struct ticker *t, timer_fn *fn, void *context)
 {
-	timer_expire(&t->wheel, ticker_now_ms(), fn, context);
+	timer_expire(&t->wheel, clock_ms(), fn, context);
 }
 
 void ticker_wind(struct ticker *t)
 {
 	struct itimerspec when = { 0 };
-	int wait_ms = timer_wait_ms(&t->wheel, ticker_now_ms());
+	int wait_ms = timer_wait_ms(&t->wheel, clock_ms());
 
 	/* zero would disarm it; setting it also takes back its readiness */
 	if (wait_ms == 0)

@@ -24,7 +24,4 @@ void ticker_expire(struct ticker *t, timer_fn *fn, void *context);
 /* Call after timers were armed: sets the timerfd for the first of them. */
 void ticker_wind(struct ticker *t);
 
-/* CLOCK_MONOTONIC. */
-uint64_t ticker_now_ms(void);
-
 #endif

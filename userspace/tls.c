@@ -365,7 +365,7 @@ static size_t least_need(const struct reader *r, struct span wire)
 /* RFC 5246, E.1: a server takes any version {3, x} in the first record. */
 static bool may_be_tls(struct span wire)
 {
-	uint8_t type, major;
+	uint8_t type = 0, major = 0;
 
 	return !span_take_u8(&wire, &type) ||
 	       (type == RECORD_HANDSHAKE &&

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "health.h"
-#include "ticker.h"
 
 #define MAX_SERVERS 400
 
@@ -111,13 +111,13 @@ static struct server *first_server(struct fixture *f)
 static unsigned int run(struct fixture *f, unsigned int ms,
 			unsigned int nr_changes)
 {
-	uint64_t begin = ticker_now_ms(), now = begin;
+	uint64_t begin = clock_ms(), now = begin;
 	struct pollfd p = { .fd = health_fd(f->health), .events = POLLIN };
 
 	while (now < begin + ms && f->nr_changes < nr_changes) {
 		if (poll(&p, 1, (int)(begin + ms - now)) > 0)
 			health_turn(f->health);
-		now = ticker_now_ms();
+		now = clock_ms();
 	}
 	return (unsigned int)(now - begin);
 }

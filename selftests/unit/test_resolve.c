@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "clock.h"
 #include "resolve.h"
-#include "ticker.h"
 
 #define SKIPPED 4
 
@@ -153,14 +153,14 @@ static void teardown(struct fixture *f)
 /* Turns for that long, or until one more answer or error was reported. */
 static unsigned int run(struct fixture *f, unsigned int ms)
 {
-	uint64_t begin = ticker_now_ms(), now = begin;
+	uint64_t begin = clock_ms(), now = begin;
 	struct pollfd p = { .fd = resolve_fd(f->resolver), .events = POLLIN };
 	unsigned int reports = f->nr_answers + f->nr_errors;
 
 	while (now < begin + ms && f->nr_answers + f->nr_errors == reports) {
 		if (poll(&p, 1, (int)(begin + ms - now)) > 0)
 			resolve_turn(f->resolver);
-		now = ticker_now_ms();
+		now = clock_ms();
 	}
 	return (unsigned int)(now - begin);
 }

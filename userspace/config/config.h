@@ -14,6 +14,8 @@
 
 #include "../address.h"
 
+#define CONFIG_WORKERS_MAX 256
+
 enum { TRANSPORT_TCP = 1, TRANSPORT_QUIC = 2 }; /* bits of a set */
 
 /* Where a thing was written; counted from 1. */

@@ -140,7 +140,7 @@ static void set_tiered(struct config_builder *b,
 {
 	struct config_rate rate;
 
-	if (!config_once(b, t->once + scope, at, t->what))
+	if (!config_once(b, (unsigned int)t->once + scope, at, t->what))
 		return;
 	config_warn_pending(b, t->feature, at);
 	if (!read_rate(b, a, &rate))

@@ -29,3 +29,9 @@ void config_warn_pending(struct config_builder *b, enum config_feature feature,
 		config_warn(b, at, "`%s` is not enforced by this build",
 			    pending[feature]);
 }
+
+void config_end_line(FILE *out, enum config_feature feature)
+{
+	fputs(pending[feature] ? " # not enforced by this build\n" : "\n",
+	      out);
+}

@@ -24,6 +24,7 @@ enum config_feature {
 	FEATURE_CLIENT_PREFIX,
 	FEATURE_ALLOW,
 	FEATURE_BLOCK,
+	FEATURE_TRUST_PROXY,
 	FEATURE_REFLECTOR_PORTS,
 	NR_FEATURES
 };
@@ -31,5 +32,8 @@ enum config_feature {
 /* Warns when this build does not have the feature. */
 void config_warn_pending(struct config_builder *b, enum config_feature feature,
 			 const struct config_location *at);
+
+/* Ends a printed line: with a comment when nothing obeys it yet. */
+void config_end_line(FILE *out, enum config_feature feature);
 
 #endif

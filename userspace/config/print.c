@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "pending.h"
 #include "print.h"
 #include "token.h"
 
@@ -53,8 +54,9 @@ static void print_interfaces(const struct config *c, FILE *out)
 
 		fputs("interface ", out);
 		config_print_word(out, f->name);
-		fprintf(out, "%s%s\n", f->may_be_generic ? " generic" : "",
+		fprintf(out, "%s%s", f->may_be_generic ? " generic" : "",
 			f->is_dormant ? " dormant" : "");
+		config_end_line(out, FEATURE_INTERFACE);
 	}
 }
 
@@ -66,20 +68,42 @@ static void print_transports(FILE *out, unsigned int transports)
 		fputs(" quic", out);
 }
 
-static void print_listens(const struct config *c, FILE *out, const char *kind,
-			  const struct config_listen *l, unsigned int nr)
+static void print_listen(FILE *out, const char *kind,
+			 const struct config_listen *l)
 {
 	char text[ADDRESS_TEXT];
 
-	for (; nr; nr--, l++) {
-		fprintf(out, "%s %s", kind,
-			address_format(&l->address, text, sizeof(text)));
-		print_transports(out, l->transports);
+	fprintf(out, "%s %s", kind,
+		address_format(&l->address, text, sizeof(text)));
+	print_transports(out, l->transports);
+}
+
+static void print_listens(const struct config *c, FILE *out)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr_listens; i++) {
+		const struct config_listen *l = &c->listens[i];
+
+		print_listen(out, "listen", l);
 		if (l->has_target) {
 			fputs(" to ", out);
 			config_print_word(out, c->backends[l->backend].name);
 		}
-		fputc('\n', out);
+		if (l->transports == TRANSPORT_QUIC)
+			config_end_line(out, FEATURE_LISTEN_QUIC);
+		else
+			fputc('\n', out);
+	}
+}
+
+static void print_guards(const struct config *c, FILE *out)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr_guards; i++) {
+		print_listen(out, "guard", &c->guards[i]);
+		config_end_line(out, FEATURE_GUARD);
 	}
 }
 
@@ -90,8 +114,7 @@ static void print_server(FILE *out, const struct config_server *s)
 	if (s->unix_path)
 		snprintf(text, sizeof(text), "unix:%s", s->unix_path);
 	else if (s->host)
-		snprintf(text, sizeof(text), "%s:%u", s->host,
-			 s->address.port);
+		snprintf(text, sizeof(text), "%s:%u", s->host, s->address.port);
 	else
 		address_format(&s->address, text, sizeof(text));
 	fputc(' ', out);
@@ -205,37 +228,51 @@ static void print_routes(const struct config *c, FILE *out)
 	print_target(c, out, &c->default_plain);
 }
 
-static void print_list(FILE *out, const char *kind, const struct config_list *l,
-		       bool flat)
+/* For the router the lines are many, and a comment is of no use. */
+static void end_of_entry(FILE *out, enum config_feature feature, bool flat)
 {
+	if (flat)
+		fputc('\n', out);
+	else
+		config_end_line(out, feature);
+}
+
+static void print_list(FILE *out, enum config_feature feature,
+		       const struct config_list *l, bool flat)
+{
+	const char *kind = feature == FEATURE_ALLOW   ? "allow"
+			   : feature == FEATURE_BLOCK ? "block"
+						      : "trust proxy";
 	char text[ADDRESS_TEXT];
 	size_t i;
 
 	for (i = 0; i < l->nr_entries; i++) {
 		const struct config_prefix *p = &l->entries[i];
 
-		if (flat || !p->is_from_file)
-			fprintf(out, "%s %s\n", kind,
-				prefix_format(&p->prefix, text, sizeof(text)));
+		if (!flat && p->is_from_file)
+			continue;
+		fprintf(out, "%s %s", kind,
+			prefix_format(&p->prefix, text, sizeof(text)));
+		end_of_entry(out, feature, flat);
 	}
 	for (i = 0; i < l->nr_files && !flat; i++) {
 		fprintf(out, "%s file ", kind);
 		config_print_string(out, l->files[i]);
-		fputc('\n', out);
+		end_of_entry(out, feature, flat);
 	}
 }
 
 int config_print(const struct config *c, FILE *out, bool flat)
 {
 	print_interfaces(c, out);
-	print_listens(c, out, "listen", c->listens, c->nr_listens);
-	print_listens(c, out, "guard", c->guards, c->nr_guards);
+	print_listens(c, out);
+	print_guards(c, out);
 	print_backends(c, out);
 	print_routes(c, out);
 	config_print_settings(c, out);
 	config_print_limits(c, out);
-	print_list(out, "allow", &c->allow, flat);
-	print_list(out, "block", &c->block, flat);
-	print_list(out, "trust proxy", &c->trust_proxy, flat);
+	print_list(out, FEATURE_ALLOW, &c->allow, flat);
+	print_list(out, FEATURE_BLOCK, &c->block, flat);
+	print_list(out, FEATURE_TRUST_PROXY, &c->trust_proxy, flat);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -7,8 +7,8 @@
 #include "value.h"
 
 #define HOUR_MS 3600000U
-#define WORKERS_MAX 1024
 #define USER_MAX 32
+#define DIGITS "0123456789"
 
 void config_set_defaults(struct config *c)
 {
@@ -133,7 +133,7 @@ void config_set_workers(struct config_builder *b,
 			const struct config_word *count)
 {
 	static const struct config_range range = { "the number of workers", 1,
-						   WORKERS_MAX };
+						   CONFIG_WORKERS_MAX };
 
 	if (!config_once(b, ONCE_WORKERS, at, "workers"))
 		return;
@@ -143,7 +143,7 @@ void config_set_workers(struct config_builder *b,
 		b->config->workers = 0;
 }
 
-/* As useradd(8) has it, or a number. */
+/* As useradd(8) has it: so a number is no name. */
 static bool is_user_name(const char *name)
 {
 	size_t i;
@@ -154,7 +154,7 @@ static bool is_user_name(const char *name)
 		if (!isalnum((unsigned char)name[i]) &&
 		    !strchr("_-.$", name[i]))
 			return false;
-	return true;
+	return strspn(name, DIGITS) < i;
 }
 
 void config_set_user(struct config_builder *b,
@@ -165,6 +165,10 @@ void config_set_user(struct config_builder *b,
 		return;
 	if (is_user_name(user->text))
 		b->config->user = config_keep(b, user->text);
+	else if (*user->text && !user->text[strspn(user->text, DIGITS)])
+		config_error(b, &user->at,
+			     "%s is a number; write the name of the user",
+			     config_quote(b, user->text));
 	else
 		config_error(b, &user->at, "%s cannot be the name of a user",
 			     config_quote(b, user->text));

@@ -305,7 +305,7 @@ static int usage(FILE *out, int status)
 		     "One line for each TCP connection of a capture (pcap, "
 		     "pcapng): what the router\nreads in it. '-' is standard "
 		     "input, and may be a live capture.\n\n"
-		     "  --json  one JSON object a line\n");
+		     "  -j, --json  one JSON object a line\n");
 	return status;
 }
 
@@ -321,7 +321,7 @@ int command_sniff(int argc, char **argv, const struct command_options *o)
 	int opt, err, status;
 
 	(void)o;
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
 		if (opt == 'h')
 			return usage(stdout, COMMAND_OK);
 		if (opt != 'j')

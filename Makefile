@@ -129,6 +129,9 @@ FORCE:
 deps: ## install what is needed to build, check and bench (root, apt)
 	tools/package/install-deps
 
+# what the end-to-end tests and the demo run
+PROGRAMS = HEADGATED=$(abspath $(O))/headgated HEADGATE=$(abspath $(O))/headgate
+
 ##@ tests
 .PHONY: quick unit config-check includes format-check
 quick: all unit config-check includes format-check man-check ## a minute, no network
@@ -154,7 +157,11 @@ man-check: ## the manual pages are sound mdoc
 
 .PHONY: check-net
 check-net: all ## end to end, in network namespaces (root)
-	$(Q)selftests/net/run
+	$(Q)$(PROGRAMS) selftests/net/run
+
+.PHONY: interop
+interop: all ## the same with nginx, HAProxy, OpenSSL, curl, GnuTLS (root)
+	$(Q)$(PROGRAMS) selftests/interop/run
 
 .PHONY: fuzz fuzz-check
 fuzz: $(O)/fuzz/fuzz_$(T) ## make fuzz T=tls FUZZ_TIME=120
@@ -176,7 +183,7 @@ bench: all $(BENCH_BIN) ## side by side with HAProxy and nginx (root); QUICK=1
 demo: ## clients, router and servers in namespaces (root); KEEP=1 stays up
 	$(Q)tools/package/install-deps --quiet
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)KEEP=$(KEEP) tools/demo $(O)
+	$(Q)$(PROGRAMS) KEEP=$(KEEP) tools/demo
 
 ##@ install
 PREFIX  ?= /usr/local
@@ -185,11 +192,18 @@ DESTDIR ?=
 install: all ## programs, unit files, manual pages, an example configuration
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)/etc/headgate \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system \
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d \
+		$(DESTDIR)$(PREFIX)/share/doc/headgate/examples \
 		$(DESTDIR)$(PREFIX)/share/man/man5 \
 		$(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 755 $(O)/headgated $(O)/headgate $(DESTDIR)$(PREFIX)/sbin
 	sed 's,@SBINDIR@,$(PREFIX)/sbin,' tools/package/headgate.service \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/headgate.service
+	chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/headgate.service
+	install -m 644 tools/package/headgate.sysusers \
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d/headgate.conf
+	install -m 644 tools/package/headgate.socket \
+		$(DESTDIR)$(PREFIX)/share/doc/headgate/examples
 	install -m 644 docs/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 docs/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	[ -e $(DESTDIR)/etc/headgate/headgate.conf ] || \

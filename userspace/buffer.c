@@ -2,9 +2,25 @@
 #include "buffer.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
-enum { KEPT_SMALL = 32, KEPT_LARGE = 8 };
+enum { KEPT_SMALL = 256, KEPT_LARGE = 8 };
+
+static struct buffer *map(size_t room)
+{
+	struct buffer *b = mmap(NULL, sizeof(*b) + room, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (b == MAP_FAILED)
+		return NULL;
+	b->size = (uint32_t)room;
+	return b;
+}
+
+static void unmap(struct buffer *b)
+{
+	munmap(b, sizeof(*b) + b->size);
+}
 
 struct buffer *buffer_get(struct buffer_pool *p, size_t size)
 {
@@ -17,12 +33,9 @@ struct buffer *buffer_get(struct buffer_pool *p, size_t size)
 		*list = b->next;
 		(*nr)--;
 	} else {
-		uint32_t room = is_small ? BUFFER_SMALL : BUFFER_LARGE;
-
-		b = malloc(sizeof(*b) + room);
+		b = map(is_small ? BUFFER_SMALL : BUFFER_LARGE);
 		if (!b)
 			return NULL;
-		b->size = room;
 	}
 	b->start = b->end = 0;
 	return b;
@@ -41,24 +54,24 @@ void buffer_put(struct buffer_pool *p, struct buffer *b)
 		p->large = b;
 		p->nr_large++;
 	} else {
-		free(b);
+		unmap(b);
 	}
 }
 
-static void free_list(struct buffer *b)
+static void unmap_list(struct buffer *b)
 {
 	while (b) {
 		struct buffer *next = b->next;
 
-		free(b);
+		unmap(b);
 		b = next;
 	}
 }
 
-void buffer_pool_fini(struct buffer_pool *p)
+void buffer_pool_trim(struct buffer_pool *p)
 {
-	free_list(p->small);
-	free_list(p->large);
+	unmap_list(p->small);
+	unmap_list(p->large);
 	*p = (struct buffer_pool){ 0 };
 }
 

@@ -17,7 +17,6 @@
  */
 #define BUFFER_READ  65536
 #define BUFFER_LARGE (4 * BUFFER_READ + 4096)
-#define BUFFER_SMALL 4096
 
 struct buffer {
 	struct buffer *next; /* in the pool */
@@ -25,7 +24,12 @@ struct buffer {
 	uint8_t bytes[];
 };
 
-/* One worker's; keeps a few of each size so that bursts allocate little. */
+#define BUFFER_SMALL (4096 - sizeof(struct buffer)) /* a page with its head */
+
+/*
+ * One worker's; keeps some of each size so that bursts allocate little. What
+ * it does not keep goes back to the kernel, page by page, and not into a heap.
+ */
 struct buffer_pool {
 	struct buffer *small, *large;
 	unsigned int nr_small, nr_large;
@@ -34,7 +38,8 @@ struct buffer_pool {
 /* At least `size` bytes (up to BUFFER_LARGE), empty. NULL: out of memory. */
 struct buffer *buffer_get(struct buffer_pool *p, size_t size);
 void buffer_put(struct buffer_pool *p, struct buffer *b);
-void buffer_pool_fini(struct buffer_pool *p);
+/* Gives back what is kept; the pool may go on. */
+void buffer_pool_trim(struct buffer_pool *p);
 
 static inline struct span buffer_span(const struct buffer *b)
 {

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINGER_MS     1000
-#define OPENINGS_KEPT 64
+#define LINGER_MS 1000
 
 int conn_table_init(struct loop *l, unsigned int nr)
 {
@@ -25,12 +23,6 @@ int conn_table_init(struct loop *l, unsigned int nr)
 
 void conn_table_fini(struct loop *l)
 {
-	while (l->openings) {
-		struct conn_opening *next = l->openings->next;
-
-		free(l->openings);
-		l->openings = next;
-	}
 	if (l->conns)
 		munmap(l->conns, l->nr_conns * sizeof(struct conn));
 	l->conns = NULL;
@@ -52,38 +44,10 @@ static void unlink_live(struct conn *c)
 		c->next->pprev = c->pprev;
 }
 
-bool conn_begin_opening(struct loop *l, struct conn *c)
+void conn_end_opening(struct conn *c)
 {
-	struct conn_opening *o = l->openings;
-
-	if (c->opening)
-		return true;
-	if (o) {
-		l->openings = o->next;
-		l->nr_openings--;
-	} else {
-		o = malloc(sizeof(*o));
-	}
-	if (!o)
-		return false;
-	memset(o, 0, sizeof(*o));
-	o->peer = c->client;
-	c->opening = o;
-	return true;
-}
-
-void conn_end_opening(struct loop *l, struct conn *c)
-{
-	if (!c->opening)
-		return;
-	if (l->nr_openings < OPENINGS_KEPT) {
-		c->opening->next = l->openings;
-		l->openings = c->opening;
-		l->nr_openings++;
-	} else {
-		free(c->opening);
-	}
-	c->opening = NULL;
+	if (!c->is_relayed)
+		c->flows[OUTBOUND] = (struct conn_flow){ .bytes = 0 };
 }
 
 static struct conn *take_free(struct loop *l)
@@ -307,6 +271,7 @@ static void release_bytes(struct loop *l, struct conn *c)
 {
 	unsigned int flow;
 
+	conn_end_opening(c);
 	for (flow = 0; flow < 2; flow++) {
 		buffer_put(&l->buffers, c->flows[flow].buffer);
 		pipe_put(&l->pipes, c->flows[flow].pipe);
@@ -319,7 +284,6 @@ void conn_close(struct loop *l, struct conn *c)
 {
 	leave_server(l, c);
 	release_bytes(l, c);
-	conn_end_opening(l, c);
 	timer_cancel(&l->timers, &c->timer);
 	close(c->sides[CLIENT].fd);
 	if (c->sides[SERVER].fd >= 0)

@@ -58,18 +58,15 @@ enum conn_end {
 
 #define CONN_ALPN_MAX 28 /* a longer one is cut */
 
-/* What is needed from the decision until bytes flow. */
-struct conn_opening {
-	struct conn_opening *next;  /* in the pool */
-	struct address peer;	    /* who connected */
-	struct address destination; /* AF_UNSPEC until it is asked for */
-	uint32_t skip; /* a PROXY header before the bytes that are kept */
-	struct backend_tries tries;
-};
-
 struct conn {
 	struct conn_side sides[2];
-	struct conn_flow flows[2];
+	union {
+		struct conn_flow flows[2];
+		struct {
+			struct conn_flow inbound;
+			struct backend_tries tries;
+		} opening; /* until bytes flow: conn_end_opening() */
+	};
 	struct timer timer;
 	uint64_t active_ms; /* last progress; what idle is counted from */
 	uint8_t phase;
@@ -92,16 +89,19 @@ struct conn {
 
 	struct listener *listener;
 	struct server *server;
-	struct conn_opening *opening; /* in CONN_CONNECT, and on the way to it */
 	struct address client; /* the peer, or what its PROXY header says */
 	uint64_t accepted_ms, serial;
 	uint32_t need; /* CONN_HELLO: bytes before it is worth deciding */
+	uint32_t skip; /* a PROXY header before the bytes that are kept */
 
 	char alpn[CONN_ALPN_MAX];
 	char name[TLS_NAME_MAX];
 };
 
 static_assert(sizeof(struct conn) <= 512, "an idle connection is small");
+static_assert(sizeof(((struct conn *)0)->opening) <=
+		      sizeof(((struct conn *)0)->flows),
+	      "the opening has no room of its own");
 
 /* Which side a flow comes from and goes to. */
 static inline struct conn_side *conn_source(struct conn *c, unsigned int flow)
@@ -128,13 +128,8 @@ void conn_table_fini(struct loop *l);
 struct conn *conn_new(struct loop *l, int fd, struct listener *listener,
 		      const struct address *client);
 
-/*
- * A decision was made: what is needed until bytes flow, kept when it is there
- * already. false: out of memory.
- */
-bool conn_begin_opening(struct loop *l, struct conn *c);
-/* Bytes flow: it is given back. */
-void conn_end_opening(struct loop *l, struct conn *c);
+/* No other server will be tried: flows[OUTBOUND] is itself, and empty. */
+void conn_end_opening(struct conn *c);
 
 /* "<boot><worker><serial>" in 32 hexadecimal digits, not terminated. */
 #define CONN_ID_LEN 32

@@ -15,7 +15,6 @@
 #include "tls.h"
 
 struct conn;
-struct conn_opening;
 
 struct loop {
 	int epoll_fd;
@@ -36,8 +35,6 @@ struct loop {
 	struct conn *ended; /* in this turn: events of it may still come */
 	struct conn *ready; /* had more to do than its share */
 	struct conn *live;
-	struct conn_opening *openings; /* not in use, a few */
-	unsigned int nr_openings;
 
 	uint64_t serial;  /* of connections */
 	uint64_t boot_id; /* random, so that serials differ over restarts */

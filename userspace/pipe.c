@@ -73,7 +73,7 @@ void pipe_put(struct pipe_pool *p, struct pipe *pipe)
 	p->nr_idle++;
 }
 
-void pipe_pool_fini(struct pipe_pool *p)
+void pipe_pool_trim(struct pipe_pool *p)
 {
 	while (p->idle) {
 		struct pipe *next = p->idle->next;

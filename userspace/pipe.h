@@ -25,6 +25,7 @@ struct pipe_pool {
 struct pipe *pipe_get(struct pipe_pool *p, uint64_t now_ms);
 /* Closes it instead when bytes are still in it. */
 void pipe_put(struct pipe_pool *p, struct pipe *pipe);
-void pipe_pool_fini(struct pipe_pool *p);
+/* Closes the idle ones; the pool may go on. */
+void pipe_pool_trim(struct pipe_pool *p);
 
 #endif

@@ -111,6 +111,21 @@ static void count_engine(struct loop *l, struct conn *c)
 	stats_add(&l->counters->engine_rw, is_splicing ? -1ULL : 1);
 }
 
+/* A read gave 0 (the end) or -1 (errno). What its step then gives. */
+static int read_nothing(struct conn_flow *f, struct conn_side *source,
+			ssize_t n, bool *is_source)
+{
+	if (n < 0 && errno == EINTR)
+		return 1;
+	source->is_readable = false;
+	if (n == 0) {
+		f->is_ended = true;
+		return 0;
+	}
+	*is_source = true;
+	return errno == EAGAIN ? 0 : -errno;
+}
+
 /*
  * One read and its write. 1: go on; 0: wait; -errno: of the source (then
  * *is_source) or of the sink.
@@ -124,18 +139,8 @@ static int copy_once(struct loop *l, struct conn *c, unsigned int flow,
 	int err;
 
 	n = recv(source->fd, l->scratch, sizeof(l->scratch), MSG_DONTWAIT);
-	if (n < 0) {
-		*is_source = true;
-		if (errno == EINTR)
-			return 1;
-		source->is_readable = false;
-		return errno == EAGAIN ? 0 : -errno;
-	}
-	if (n == 0) {
-		source->is_readable = false;
-		f->is_ended = true;
-		return 0;
-	}
+	if (n <= 0)
+		return read_nothing(f, source, n, is_source);
 	/* a short read has emptied the socket; a FIN behind it hangs up */
 	if ((size_t)n < sizeof(l->scratch) && !source->has_hangup)
 		source->is_readable = false;
@@ -192,18 +197,8 @@ static int splice_once(struct loop *l, struct conn *c, unsigned int flow,
 	}
 	n = splice(source->fd, NULL, f->pipe->write_fd, NULL, f->pipe->size,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	if (n < 0) {
-		*is_source = true;
-		if (errno == EINTR)
-			return 1;
-		source->is_readable = false;
-		return errno == EAGAIN ? 0 : -errno;
-	}
-	if (n == 0) {
-		source->is_readable = false;
-		f->is_ended = true;
-		return 0;
-	}
+	if (n <= 0)
+		return read_nothing(f, source, n, is_source);
 	f->pipe->bytes = (uint32_t)n;
 	note_progress(l, c, flow, (size_t)n);
 	if (n < SMALL_MAX)

@@ -52,7 +52,7 @@ struct server {
 };
 
 /* Which servers of one connection have failed it; zero to begin with. */
-#define BACKEND_TRIES_MAX 4
+#define BACKEND_TRIES_MAX 3
 struct backend_tries {
 	const struct server *failed[BACKEND_TRIES_MAX];
 	unsigned int nr_failed;

@@ -71,11 +71,10 @@ static void remember(struct conn *c, const struct decision *d)
 	c->name_len = (uint8_t)d->hello.name_len;
 	memcpy(c->name, d->hello.name, d->hello.name_len);
 	c->rule = (uint8_t)d->rule;
-	c->opening->skip = (uint32_t)d->skip;
+	c->skip = (uint32_t)d->skip;
 	if (d->has_proxied) {
 		c->has_proxied = true;
 		c->client = d->client;
-		c->opening->destination = d->destination;
 	}
 	c->route_at = c->name_len;
 	if (d->route) {
@@ -94,22 +93,30 @@ static void remember(struct conn *c, const struct decision *d)
 	memcpy(c->alpn, alpn.p, c->alpn_len);
 }
 
+/* Whom to trust goes by who connected, not by what a PROXY header said. */
+static struct address find_peer(const struct conn *c)
+{
+	struct address peer = c->client;
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (c->has_proxied &&
+	    !getpeername(c->sides[CLIENT].fd, (void *)&sa, &len))
+		address_from_sockaddr((void *)&sa, &peer);
+	return peer;
+}
+
 /* true: `bytes` are no longer needed, or kept; false: more are. */
 static bool decide_and_connect(struct loop *l, struct conn *c,
 			       struct span bytes)
 {
+	struct address peer = find_peer(c);
 	struct decision d;
 
-	decide(l->snapshot, find_listen(l, c),
-	       c->opening ? &c->opening->peer : &c->client, bytes, &l->hello,
-	       &d);
+	decide(l->snapshot, find_listen(l, c), &peer, bytes, &l->hello, &d);
 	if (d.answer == DECIDE_NEED_MORE) {
 		c->need = (uint32_t)d.need;
 		return false;
-	}
-	if (!conn_begin_opening(l, c)) {
-		conn_refuse(l, c, REASON_MEMORY, 0);
-		return true;
 	}
 	remember(c, &d);
 	if (d.answer == DECIDE_REFUSE)

@@ -43,8 +43,8 @@ static void note_failure(struct loop *l, struct conn *c, struct server *s,
 {
 	conn_log_server_failure(l, s, err);
 	server_mark_failure(s, (uint32_t)l->now_ms);
-	if (c->opening->tries.nr_failed < BACKEND_TRIES_MAX)
-		c->opening->tries.failed[c->opening->tries.nr_failed++] = s;
+	if (c->opening.tries.nr_failed < BACKEND_TRIES_MAX)
+		c->opening.tries.failed[c->opening.tries.nr_failed++] = s;
 	c->reason = (uint8_t)why;
 }
 
@@ -57,21 +57,32 @@ static enum upstream_result refuse(struct loop *l, struct conn *c,
 	return UPSTREAM_ENDED;
 }
 
+/* Where the client wanted to go: its PROXY header is still there to be read. */
+static struct address find_destination(const struct conn *c, struct span bytes)
+{
+	struct proxy_header header = { .has_addresses = false };
+	struct address local = { .family = AF_UNSPEC };
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (c->has_proxied && proxy_parse(bytes, &header) == PROXY_OK)
+		return header.destination;
+	if (!getsockname(c->sides[CLIENT].fd, (void *)&sa, &len))
+		address_from_sockaddr((void *)&sa, &local);
+	return local;
+}
+
 /* The header that the backend asks for; 0: none. */
 static size_t write_header(struct loop *l, struct conn *c,
-			   const struct config_backend *b, uint8_t *out)
+			   const struct config_backend *b, struct span bytes,
+			   uint8_t *out)
 {
 	struct proxy_fields f = { .source = c->client };
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
 	char id[CONN_ID_LEN + 1];
 
 	if (!b->proxy)
 		return 0;
-	if (!c->has_proxied &&
-	    !getsockname(c->sides[CLIENT].fd, (void *)&local, &len))
-		address_from_sockaddr((void *)&local, &c->opening->destination);
-	f.destination = c->opening->destination;
+	f.destination = find_destination(c, bytes);
 	if (b->proxy_tlvs & PROXY_TLV_ALPN && !c->is_alpn_cut)
 		f.alpn = span_of(c->alpn, c->alpn_len);
 	if (b->proxy_tlvs & PROXY_TLV_AUTHORITY)
@@ -100,9 +111,10 @@ static int send_first(struct loop *l, struct conn *c,
 {
 	uint8_t header[PROXY_HEADER_MAX];
 	struct iovec iov[2] = {
-		{ .iov_base = header, .iov_len = write_header(l, c, b, header) },
-		{ .iov_base = (void *)(uintptr_t)(bytes.p + c->opening->skip),
-		  .iov_len = bytes.len - c->opening->skip },
+		{ .iov_base = header,
+		  .iov_len = write_header(l, c, b, bytes, header) },
+		{ .iov_base = (void *)(uintptr_t)(bytes.p + c->skip),
+		  .iov_len = bytes.len - c->skip },
 	};
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	size_t len = iov[0].iov_len + iov[1].iov_len, done;
@@ -125,8 +137,8 @@ static int send_first(struct loop *l, struct conn *c,
 	}
 	buffer_put(&l->buffers, c->flows[INBOUND].buffer);
 	c->flows[INBOUND].buffer = rest;
-	c->flows[INBOUND].bytes = bytes.len - c->opening->skip;
-	stats_add(&l->counters->bytes_in, bytes.len - c->opening->skip);
+	c->flows[INBOUND].bytes = bytes.len - c->skip;
+	stats_add(&l->counters->bytes_in, bytes.len - c->skip);
 	return err;
 }
 
@@ -141,8 +153,8 @@ static enum upstream_result begin_relay(struct loop *l, struct conn *c)
 	atomic_fetch_add_explicit(&c->server->connections_total, 1,
 				  memory_order_relaxed);
 	c->sides[SERVER].is_writable = true;
+	conn_end_opening(c);
 	c->is_relayed = true;
-	conn_end_opening(l, c);
 	c->phase = CONN_RELAY;
 	c->reason = REASON_NONE;
 	c->active_ms = l->now_ms;
@@ -180,7 +192,7 @@ static void drop_server(struct loop *l, struct conn *c, enum reason why,
 
 static enum upstream_result no_server(struct loop *l, struct conn *c)
 {
-	enum reason why = c->opening->tries.nr_failed ? (enum reason)c->reason :
+	enum reason why = c->opening.tries.nr_failed ? (enum reason)c->reason :
 					       REASON_NO_SERVER;
 
 	return refuse(l, c, why);
@@ -190,7 +202,7 @@ static enum upstream_result no_server(struct loop *l, struct conn *c)
 static bool has_to_ask(const struct conn *c, const struct config_backend *b,
 		       struct span bytes)
 {
-	return !b->proxy && bytes.len == c->opening->skip &&
+	return !b->proxy && bytes.len == c->skip &&
 	       c->server->sockaddr.sa.sa_family != AF_UNIX;
 }
 
@@ -220,11 +232,11 @@ enum upstream_result upstream_connect(struct loop *l, struct conn *c,
 	struct server *s;
 	int fd;
 
-	while (c->opening->tries.nr_failed < BACKEND_TRIES_MAX) {
-		s = backend_pick(b, &c->client, (uint32_t)l->now_ms, &c->opening->tries);
+	while (c->opening.tries.nr_failed < BACKEND_TRIES_MAX) {
+		s = backend_pick(b, &c->client, (uint32_t)l->now_ms, &c->opening.tries);
 		if (!s)
 			break;
-		fd = start(s, bytes.len > c->opening->skip);
+		fd = start(s, bytes.len > c->skip);
 		if (is_own_fault(fd))
 			return refuse(l, c, REASON_DESCRIPTORS);
 		if (fd < 0) {

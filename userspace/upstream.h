@@ -16,7 +16,7 @@ enum upstream_result {
 
 /*
  * Asks the servers of `backend` in turn. `bytes` are all that the client sent
- * so far, of which opening->skip are no business of the server; they are kept when
+ * so far, of which c->skip are no business of the server; they are kept when
  * they have to wait.
  */
 enum upstream_result upstream_connect(struct loop *l, struct conn *c,

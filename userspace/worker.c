@@ -18,6 +18,7 @@ enum {
 	EVENTS = 256,
 	BACKOFF_MS = 100, /* without descriptors there is no use in asking */
 	DRAIN_LOOK_MS = 50,
+	QUIET_MS = 250, /* after which the pools are given back */
 };
 
 #define TAG_WAKE 3ULL /* CONN_TAG_OTHER and the lowest bit */
@@ -43,6 +44,7 @@ struct worker {
 	int reserve_fd; /* given up to refuse what can not be accepted */
 	uint64_t accept_again_ms; /* 0: not backing off */
 	uint64_t descriptors_said_s;
+	uint64_t busy_ms; /* the last turn with an event */
 	_Atomic uint64_t drain_until_ms; /* 0: not draining */
 	bool is_draining;
 	_Atomic bool has_ended;
@@ -253,6 +255,16 @@ static void begin_drain(struct worker *w)
 	free_watched(w);
 }
 
+static bool has_spare(const struct loop *l)
+{
+	return l->buffers.nr_small || l->buffers.nr_large || l->pipes.nr_idle;
+}
+
+static int at_most(int ms, int limit)
+{
+	return ms < 0 || ms > limit ? limit : ms;
+}
+
 static int wait_ms(const struct worker *w)
 {
 	const struct loop *l = &w->loop;
@@ -260,10 +272,12 @@ static int wait_ms(const struct worker *w)
 
 	if (l->ready)
 		return 0;
-	if (w->accept_again_ms && (ms < 0 || ms > BACKOFF_MS))
-		ms = BACKOFF_MS;
-	if (w->is_draining && (ms < 0 || ms > DRAIN_LOOK_MS))
-		ms = DRAIN_LOOK_MS;
+	if (w->accept_again_ms)
+		ms = at_most(ms, BACKOFF_MS);
+	if (w->is_draining)
+		ms = at_most(ms, DRAIN_LOOK_MS);
+	if (has_spare(l))
+		ms = at_most(ms, QUIET_MS);
 	return ms;
 }
 
@@ -301,6 +315,19 @@ static void look_around(struct worker *w)
 		tcp_end_all(l);
 }
 
+/* After a burst its buffers and pipes are of no use to an idle loop. */
+static void trim(struct worker *w, int nr_events)
+{
+	struct loop *l = &w->loop;
+
+	if (nr_events)
+		w->busy_ms = l->now_ms;
+	if (l->now_ms - w->busy_ms < QUIET_MS)
+		return;
+	buffer_pool_trim(&l->buffers);
+	pipe_pool_trim(&l->pipes);
+}
+
 static bool turn(struct worker *w)
 {
 	struct epoll_event events[EVENTS];
@@ -317,6 +344,7 @@ static bool turn(struct worker *w)
 	timer_expire(&l->timers, l->now_ms, tcp_timeout, l);
 	tcp_run_ready(l);
 	conn_recycle(l);
+	trim(w, n);
 	return !w->is_draining || l->live;
 }
 
@@ -420,8 +448,8 @@ void worker_free(struct worker *w)
 	close_fd(w->wake_fd);
 	close_fd(w->reserve_fd);
 	conn_table_fini(&w->loop);
-	buffer_pool_fini(&w->loop.buffers);
-	pipe_pool_fini(&w->loop.pipes);
+	buffer_pool_trim(&w->loop.buffers);
+	pipe_pool_trim(&w->loop.pipes);
 	free_watched(w);
 	free(w);
 }

@@ -108,18 +108,24 @@ def flip_flop_reader(t):
     equal((count, digest.hexdigest()), (stream.size, stream.hash))
 
 
+def relayed(gate):
+    engines = gate.status()["engines"]
+    return engines["rw"] + engines["splice"]
+
+
 @test(timeout=40)
 def idle_connection_holds_no_buffer(t):
     """At most 512 bytes of the daemon's memory for each."""
     gate, _ = site(t, sockets.recorder, more="limit connections 4000")
     count = 2000
     warm = [t.open(NAME) for _ in range(100)]
-    wait_until(lambda: gate.connections() == 100, 5, "100 connections")
-    time.sleep(0.5)
+    wait_until(lambda: relayed(gate) == 100, 5, "100 connections")
+    time.sleep(1)
     before = resident_bytes(gate.router)
     held = [t.open(NAME) for _ in range(count)]
-    wait_until(lambda: gate.connections() == count + 100, 10, "all of them")
-    time.sleep(0.5)
+    # one whose server has not answered yet holds its hello
+    wait_until(lambda: relayed(gate) == count + 100, 20, "all of them")
+    time.sleep(1)
     grown = resident_bytes(gate.router) - before
     assert held and warm
     # 16 pages for what is not theirs

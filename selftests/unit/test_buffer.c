@@ -12,7 +12,7 @@ static uint8_t bytes[BUFFER_LARGE];
 static int teardown(void **state)
 {
 	(void)state;
-	buffer_pool_fini(&pool);
+	buffer_pool_trim(&pool);
 	return 0;
 }
 

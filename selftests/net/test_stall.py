@@ -7,7 +7,8 @@ import threading
 import time
 
 from lib import hello, sockets
-from lib.harness import between, equal, test
+from lib.harness import between, equal, need_plain_build, test
+from lib.headgate import DAEMON
 from lib.process import resident_bytes, wait_until
 from lib.relaying import MB, NAME, SPLICE, each_engine, site
 
@@ -116,6 +117,7 @@ def relayed(gate):
 @test(timeout=40)
 def idle_connection_holds_no_buffer(t):
     """At most 512 bytes of the daemon's memory for each."""
+    need_plain_build(DAEMON)
     gate, _ = site(t, sockets.recorder, more="limit connections 4000")
     count = 2000
     warm = [t.open(NAME) for _ in range(100)]

@@ -165,6 +165,13 @@ def need(*programs):
             raise Skip(f"{program} is not installed")
 
 
+def need_plain_build(program):
+    """For measurements of memory, which a sanitizer has its own of."""
+    with open(program, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("built with the address sanitizer")
+
+
 def compile_c(directory, source):
     """Builds one C file of this directory; returns the program's path."""
     need("cc")

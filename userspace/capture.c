@@ -204,7 +204,7 @@ static int take_block(struct capture *c, struct span *rest, uint32_t *type,
 static int next_block(struct capture *c, struct span *rest,
 		      struct capture_frame *out)
 {
-	struct span body;
+	struct span body = span_of(NULL, 0);
 	uint32_t type;
 	int result = take_block(c, rest, &type, &body);
 

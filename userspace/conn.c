@@ -90,7 +90,7 @@ int conn_watch(struct loop *l, struct conn *c, unsigned int side,
 {
 	struct conn_side *s = &c->sides[side];
 	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLRDHUP | EPOLLET |
+		.events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET |
 			  (and_writable ? EPOLLOUT : 0U),
 		.data.u64 = conn_tag(c, side),
 	};

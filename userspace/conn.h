@@ -29,6 +29,7 @@ struct conn_side {
 	int fd;
 	bool is_readable : 1, is_writable : 1;
 	bool has_hangup : 1; /* EPOLLRDHUP came: read until the end shows */
+	bool is_urgent : 1; /* EPOLLPRI came: a read stops short at the mark */
 	bool is_watched : 1, is_watched_out : 1;
 };
 
@@ -112,6 +113,13 @@ static inline struct conn_side *conn_source(struct conn *c, unsigned int flow)
 static inline struct conn_side *conn_sink(struct conn *c, unsigned int flow)
 {
 	return &c->sides[flow == INBOUND ? SERVER : CLIENT];
+}
+
+/* A short read has emptied the socket, unless it had a reason to be short. */
+static inline bool conn_has_emptied(const struct conn_side *s, size_t len,
+				    size_t room)
+{
+	return len < room && !s->has_hangup && !s->is_urgent;
 }
 
 /*

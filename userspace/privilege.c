@@ -46,8 +46,8 @@ int privilege_find_user(const char *name, struct privilege_user *out)
 
 bool privilege_may_change_user(void)
 {
-	capng_get_caps_process();
-	return capng_have_capability(CAPNG_EFFECTIVE, CAP_SETUID) &&
+	return !capng_get_caps_process() &&
+	       capng_have_capability(CAPNG_EFFECTIVE, CAP_SETUID) &&
 	       capng_have_capability(CAPNG_EFFECTIVE, CAP_SETGID);
 }
 
@@ -73,7 +73,8 @@ static int change_user(const struct privilege_user *u, const char **step)
 static int drop_bounds(const char **step)
 {
 	*step = "capabilities (bounding set)";
-	capng_get_caps_process();
+	if (capng_get_caps_process())
+		return -EPERM;
 	if (!capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP)) {
 		log_say(LOG_WARNING, "without CAP_SETPCAP the router keeps its "
 				     "capability bounding set");
@@ -86,12 +87,13 @@ static int drop_bounds(const char **step)
 static int drop_capabilities(const char **step)
 {
 	*step = "capabilities";
-	capng_get_caps_process();
+	if (capng_get_caps_process())
+		return -EPERM;
 	capng_clear(CAPNG_SELECT_CAPS | CAPNG_SELECT_AMBIENT);
 	if (capng_apply(CAPNG_SELECT_CAPS) || capng_apply(CAPNG_SELECT_AMBIENT))
 		return -EPERM;
-	capng_get_caps_process();
-	return capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE
+	return !capng_get_caps_process() &&
+	       capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE
 		       ? 0
 		       : -EPERM;
 }

@@ -141,8 +141,7 @@ static int copy_once(struct loop *l, struct conn *c, unsigned int flow,
 	n = recv(source->fd, l->scratch, sizeof(l->scratch), MSG_DONTWAIT);
 	if (n <= 0)
 		return read_nothing(f, source, n, is_source);
-	/* a short read has emptied the socket; a FIN behind it hangs up */
-	if ((size_t)n < sizeof(l->scratch) && !source->has_hangup)
+	if (conn_has_emptied(source, (size_t)n, sizeof(l->scratch)))
 		source->is_readable = false;
 	note_progress(l, c, flow, (size_t)n);
 	err = forward(l, c, flow, (size_t)n);
@@ -239,6 +238,9 @@ static int pump(struct loop *l, struct conn *c, unsigned int flow,
 		return more;
 	more = conn_source(c, flow)->is_readable && !f->is_ended;
 	while (more > 0 && rounds--) {
+		/* splice(2) does not go past an urgent mark */
+		if (conn_source(c, flow)->is_urgent)
+			f->is_spliced = false;
 		if (f->pipe && !f->is_spliced)
 			end_splicing(l, f);
 		more = f->is_spliced ? splice_once(l, c, flow, is_source) :
@@ -311,9 +313,9 @@ bool relay_finish(struct loop *l, struct conn *c)
 	int more, queued = 0;
 
 	conn_source(c, flow)->is_readable = true;
-	do
-		more = pump(l, c, flow, &is_source);
-	while (more > 0);
+	more = pump(l, c, flow, &is_source);
+	if (more > 0)
+		return false;
 	if (more < 0 && !is_source)
 		return true;
 	if (f->buffer || (f->pipe && f->pipe->bytes))

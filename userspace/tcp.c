@@ -9,7 +9,6 @@
 #include "upstream.h"
 
 enum {
-	ACCEPTS = 64,	      /* of one listener in one turn */
 	RESET_CHECK_MS = 32,  /* how often a reset looks at the queue */
 	RESET_MAX_MS = 2000,  /* and how long it waits for it at most */
 };
@@ -44,6 +43,13 @@ static void run_reset(struct loop *l, struct conn *c)
 	timer_arm(&l->timers, &c->timer, l->now_ms + RESET_CHECK_MS);
 }
 
+static void begin_reset(struct loop *l, struct conn *c)
+{
+	c->phase = CONN_RESET;
+	c->active_ms = l->now_ms;
+	run_reset(l, c);
+}
+
 static void run_relay(struct loop *l, struct conn *c)
 {
 	switch (relay_pump(l, c)) {
@@ -56,11 +62,22 @@ static void run_relay(struct loop *l, struct conn *c)
 		conn_close(l, c);
 		break;
 	case RELAY_RESET:
-		c->phase = CONN_RESET;
-		c->active_ms = l->now_ms;
-		run_reset(l, c);
+		begin_reset(l, c);
 		break;
 	}
+}
+
+/*
+ * An error that no read or write has met: the direction from that side has
+ * ended already, or its way on is blocked, so that nobody looks.
+ */
+static void check_error(struct loop *l, struct conn *c, unsigned int side,
+			uint32_t events)
+{
+	if (c->phase != CONN_RELAY || !(events & EPOLLERR))
+		return;
+	c->end = side == CLIENT ? END_CLIENT_RESET : END_SERVER_RESET;
+	begin_reset(l, c);
 }
 
 /* What outlives the bytes: for the log, for the PROXY header. */
@@ -178,7 +195,7 @@ static void read_hello(struct loop *l, struct conn *c)
 			conn_refuse(l, c, REASON_HELLO_EOF, 0);
 			return;
 		}
-		if ((size_t)n < sizeof(l->scratch) && !s->has_hangup)
+		if (conn_has_emptied(s, (size_t)n, sizeof(l->scratch)))
 			s->is_readable = false;
 		if (!take_hello(l, c, span_of(l->scratch, (size_t)n)))
 			return;
@@ -237,7 +254,7 @@ int tcp_accept(struct loop *l, struct listener *listener,
 {
 	int i, err = 0;
 
-	for (i = 0; i < ACCEPTS && !err; i++)
+	for (i = 0; i < TCP_ACCEPTS && !err; i++)
 		err = accept_one(l, listener, config, fd);
 	return err < 0 ? err : !err;
 }
@@ -278,8 +295,10 @@ void tcp_event(struct loop *l, struct conn *c, unsigned int side,
 {
 	struct conn_side *s = &c->sides[side];
 
-	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+	if (events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->is_readable = true;
+	if (events & EPOLLPRI)
+		s->is_urgent = true;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->has_hangup = true;
 	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
@@ -296,6 +315,7 @@ void tcp_event(struct loop *l, struct conn *c, unsigned int side,
 		break;
 	case CONN_RELAY:
 		run_relay(l, c);
+		check_error(l, c, side, events);
 		break;
 	case CONN_LINGER:
 		run_linger(l, c);
@@ -330,7 +350,8 @@ void tcp_timeout(void *loop, struct timer *t)
 		conn_refuse(l, c, REASON_HELLO_TIMEOUT, 0);
 		break;
 	case CONN_CONNECT:
-		upstream_give_up(l, c, REASON_CONNECT_TIMEOUT);
+		if (c->server)
+			upstream_give_up(l, c, REASON_CONNECT_TIMEOUT);
 		decide_again(l, c);
 		break;
 	case CONN_RELAY:
@@ -367,8 +388,7 @@ void tcp_end_all(struct loop *l)
 			conn_refuse(l, c, REASON_DRAINING, 0);
 			continue;
 		}
-		if (c->end == END_NONE)
-			c->end = END_DRAINED;
+		c->end = END_DRAINED;
 		conn_close(l, c);
 	}
 }

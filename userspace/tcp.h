@@ -8,6 +8,8 @@
 
 #include "conn.h"
 
+#define TCP_ACCEPTS 64 /* of one listener in one turn */
+
 /*
  * Takes in what the listener has queued, a share of it. 0: all of it; 1: more
  * may be there; -EMFILE and its like: the process can not take one more, and

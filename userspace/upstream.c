@@ -8,6 +8,8 @@
 
 #include "proxy_protocol.h"
 
+#define BUSY_MS 32 /* how soon a server without a place is asked again */
+
 /*
  * The descriptor of a started connection, or -errno. With something to say,
  * the handshake's last ACK waits for the first write and travels with it.
@@ -32,17 +34,36 @@ static int start(const struct server *s, bool has_bytes)
 	return err;
 }
 
-static bool is_own_fault(int err)
+static bool is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOBUFS ||
 	       err == -ENOMEM;
 }
 
+/* A unix socket's queue is full, or our ports are: the server is not down. */
+static bool is_busy(int err)
+{
+	return err == -EAGAIN || err == -EADDRNOTAVAIL;
+}
+
+/* Idle pipes have descriptors that a connection may need more. */
+static int start_anyhow(struct loop *l, const struct server *s, bool has_bytes)
+{
+	int fd = start(s, has_bytes);
+
+	if (!is_shortage(fd) || !l->pipes.nr_idle)
+		return fd;
+	pipe_pool_trim(&l->pipes);
+	return start(s, has_bytes);
+}
+
 static void note_failure(struct loop *l, struct conn *c, struct server *s,
 			 enum reason why, int err)
 {
-	conn_log_server_failure(l, s, err);
-	server_mark_failure(s, (uint32_t)l->now_ms);
+	if (!is_busy(-err)) {
+		conn_log_server_failure(l, s, err);
+		server_mark_failure(s, (uint32_t)l->now_ms);
+	}
 	if (c->opening.tries.nr_failed < BACKEND_TRIES_MAX)
 		c->opening.tries.failed[c->opening.tries.nr_failed++] = s;
 	c->reason = (uint8_t)why;
@@ -198,6 +219,27 @@ static enum upstream_result no_server(struct loop *l, struct conn *c)
 	return refuse(l, c, why);
 }
 
+/* A client that waits for a busy server waits as long as for a silent one. */
+static uint64_t connect_until(const struct loop *l, const struct conn *c)
+{
+	const struct config_timeouts *t = &l->snapshot->config->timeouts;
+
+	return c->accepted_ms + t->hello_ms + t->connect_ms;
+}
+
+/* No server had a place in its queue: all of them again in a moment. */
+static enum upstream_result wait_for_place(struct loop *l, struct conn *c,
+					   struct span bytes)
+{
+	if (keep(l, c, bytes) || conn_watch(l, c, CLIENT, false))
+		return refuse(l, c, REASON_MEMORY);
+	c->phase = CONN_CONNECT;
+	c->opening.tries.nr_failed = 0;
+	timer_cancel(&l->timers, &c->timer);
+	timer_arm(&l->timers, &c->timer, l->now_ms + BUSY_MS);
+	return UPSTREAM_WAIT;
+}
+
 /* Nothing to write, so the write can not tell whether it is connected. */
 static bool has_to_ask(const struct conn *c, const struct config_backend *b,
 		       struct span bytes)
@@ -220,6 +262,9 @@ static enum upstream_result try_server(struct loop *l, struct conn *c,
 		return begin_relay(l, c);
 	if (err == -EAGAIN || err == -ENOTCONN)
 		return wait_for_server(l, c, bytes);
+	/* some of the bytes are with the server: nobody else may have them */
+	if (err == -ENOMEM)
+		return refuse(l, c, REASON_MEMORY);
 	drop_server(l, c, REASON_CONNECT_FAILED, -err);
 	return UPSTREAM_WAIT;
 }
@@ -229,6 +274,7 @@ enum upstream_result upstream_connect(struct loop *l, struct conn *c,
 {
 	struct backend *b = &l->snapshot->backends->backends[backend];
 	enum upstream_result result;
+	bool has_busy = false;
 	struct server *s;
 	int fd;
 
@@ -236,11 +282,12 @@ enum upstream_result upstream_connect(struct loop *l, struct conn *c,
 		s = backend_pick(b, &c->client, (uint32_t)l->now_ms, &c->opening.tries);
 		if (!s)
 			break;
-		fd = start(s, bytes.len > c->skip);
-		if (is_own_fault(fd))
+		fd = start_anyhow(l, s, bytes.len > c->skip);
+		if (is_shortage(fd))
 			return refuse(l, c, REASON_DESCRIPTORS);
 		if (fd < 0) {
 			note_failure(l, c, s, REASON_CONNECT_FAILED, -fd);
+			has_busy |= is_busy(fd);
 			continue;
 		}
 		server_get(s);
@@ -250,6 +297,8 @@ enum upstream_result upstream_connect(struct loop *l, struct conn *c,
 		if (result != UPSTREAM_WAIT || c->server)
 			return result;
 	}
+	if (has_busy && l->now_ms < connect_until(l, c))
+		return wait_for_place(l, c, bytes);
 	return no_server(l, c);
 }
 
@@ -283,6 +332,8 @@ enum upstream_result upstream_event(struct loop *l, struct conn *c)
 		return begin_relay(l, c);
 	if (err == EAGAIN || err == ENOTCONN)
 		return UPSTREAM_WAIT;
+	if (err == ENOMEM)
+		return refuse(l, c, REASON_MEMORY);
 	/* without an error the backend was taken out of the configuration */
 	drop_server(l, c, REASON_CONNECT_FAILED, err ? err : ECANCELED);
 	return UPSTREAM_WAIT;

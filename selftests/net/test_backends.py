@@ -352,3 +352,31 @@ def connections_are_counted_by_server(t):
     for sock in socks:
         sock.recv(1)
     equal(gate.server_states("site")[a.address]["connections"], 3)
+
+
+@test
+def unix_socket_with_a_full_queue_is_asked_again(t):
+    """Full is not down: the client waits, and nobody is marked."""
+    path = f"{t.directory}/full.sock"
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    os.chmod(path, 0o777)
+    server.listen(0)
+    gate = t.headgate(f"""
+        listen :443 tcp
+        backend site unix:{path}
+        default to site
+        """)
+    socks = [t.open("a.example") for _ in range(4)]
+    time.sleep(0.5)
+    equal(gate.refused("connect_failed"), 0, "refused")
+    held = []
+    for _ in socks:
+        held.append(server.accept()[0])
+        held[-1].sendall(b"here")
+    for sock in socks:
+        equal(sockets.read_exactly(sock, 4), b"here")
+    entry = gate.status()["backends"][0]["servers"][0]
+    equal((entry["state"], entry["failures"]), ("up", 0), "the server")
+    for sock in held + [server]:
+        sock.close()

@@ -2,11 +2,13 @@
 """Bytes, ends and resets, on both engines."""
 
 import hashlib
+import socket
 import threading
 import time
 
 from lib import hello, sockets
 from lib.harness import equal, raises, test
+from lib.process import wait_until
 from lib.relaying import COPY, MB, NAME, each_engine, site
 
 
@@ -232,3 +234,66 @@ def many_short_connections(t):
         sock.close()
     equal(len(gate.wait_events(400)), 400, "log lines")
     equal(gate.status()["connections"]["total"], 400, "connections.total")
+
+
+@each_engine
+def reset_behind_a_half_close(t, relay):
+    """FIN, and then a reset, of a side that nobody reads from any more."""
+    go = threading.Event()
+
+    def serve(session):
+        session.read_some()
+        session.read_to_end()
+        session.sock.sendall(b"x")
+        go.wait(10)
+
+    gate, _ = site(t, serve, relay)
+    sock = t.open(NAME)
+    sockets.finish(sock)
+    sockets.read_exactly(sock, 1)
+    sockets.reset(sock)
+    wait_until(lambda: gate.connections() == 0, 3, "the end")
+    go.set()
+
+
+@each_engine
+def reset_of_a_blocked_upload(t, relay):
+    """The server does not read, and the client gives up."""
+    go = threading.Event()
+
+    def serve(session):
+        session.read_some()
+        go.wait(10)
+
+    gate, _ = site(t, serve, relay)
+    sock = t.open(NAME)
+    sock.setblocking(False)
+    deadline = time.monotonic() + 1
+    while time.monotonic() < deadline:
+        try:
+            sock.send(bytes(65536))
+        except BlockingIOError:
+            time.sleep(0.01)
+    sockets.reset(sock)
+    wait_until(lambda: gate.connections() == 0, 5, "the end")
+    go.set()
+
+
+@each_engine
+def urgent_data_stalls_nothing(t, relay):
+    """A read stops short at the mark; what is behind it goes on."""
+    def serve(session):
+        data = session.read_some()
+        while len(data) < first + 400000:
+            data += session.sock.recv(65536)
+        session.sock.sendall(b"done")
+
+    first = len(hello.genuine(NAME))
+    site(t, serve, relay)
+    sock = t.open(NAME)
+    sock.sendall(bytes(100000))
+    time.sleep(0.1)
+    for _ in range(3):
+        sock.send(b"!", socket.MSG_OOB)
+        sock.sendall(bytes(100000))
+    equal(sockets.read_exactly(sock, 4), b"done")

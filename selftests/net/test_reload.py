@@ -335,3 +335,16 @@ def supervisor_is_killed(t):
                os.waitpid(router, os.WNOHANG)[0], 3, "the router to end")
     gate.start()
     equal(t.ask(NAME), "site")
+
+
+@test
+def a_pipe_is_no_configuration(t):
+    """A daemon that opened it would wait for a writer for ever."""
+    gate, _ = site(t, "site")
+    gate.expect_error("it is a pipe")
+    os.unlink(gate.config)
+    os.mkfifo(gate.config)
+    answer = gate.cli("reload")
+    equal(answer.returncode, 2, answer.stderr)
+    assert "it is a pipe" in answer.stderr, answer.stderr
+    equal(t.ask(NAME), "site")

@@ -64,7 +64,8 @@ void config_set_timeout(struct config_builder *b,
 		[TIMEOUT_DRAIN] = &t->drain_ms,
 	};
 
-	if (config_once(b, ONCE_TIMEOUT + which, at, ranges[which].what))
+	if (config_once(b, (enum config_once)(ONCE_TIMEOUT + (int)which), at,
+			ranges[which].what))
 		config_read_time(b, time, &ranges[which], out[which]);
 }
 

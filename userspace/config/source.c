@@ -65,9 +65,14 @@ int config_read_file(struct config_builder *b, const char *path,
 	int fd, err = 0;
 
 	*out = (struct config_bytes){ 0 };
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* a pipe without a writer must not hold up a daemon that reloads */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		err = -errno;
+	else if (S_ISDIR(st.st_mode))
+		err = -EISDIR;
+	else if (S_ISFIFO(st.st_mode))
+		err = -EBADF;
 	else
 		err = read_all(fd, out);
 	if (fd >= 0)
@@ -78,8 +83,9 @@ int config_read_file(struct config_builder *b, const char *path,
 	}
 	if (err) {
 		config_error(b, at, "cannot read %s: %s", config_quote(b, path),
-			     err == -EFBIG ? "it is larger than 64MiB"
-					   : strerror(-err));
+			     err == -EFBIG ? "it is larger than 64MiB" :
+			     err == -EBADF ? "it is a pipe" :
+					     strerror(-err));
 		free(out->p);
 		out->p = NULL;
 	}

@@ -26,6 +26,9 @@ CLIENT6, ROUTER6, ONE6, TWO6 = (
 SYSCTLS = {
     "ipv4/ip_local_port_range": "10000 65000",
     "ipv4/tcp_tw_reuse": "1",
+    # an address serves at once, its neighbour's questions too
+    "ipv6/conf/all/accept_dad": "0",
+    "ipv6/conf/default/accept_dad": "0",
     "core/somaxconn": "4096",
     "ipv4/tcp_max_syn_backlog": "8192",
     # newer kernels let a socket hold 32 MiB; what is promised for a client

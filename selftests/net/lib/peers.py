@@ -85,7 +85,7 @@ def start_nginx(t, ns, servers, *addresses, name="nginx"):
     need("nginx")
     directory = f"{t.directory}/{name}"
     os.mkdir(directory)
-    os.chmod(directory, 0o777)
+    os.chmod(directory, 0o711)
     path = f"{directory}/nginx.conf"
     with open(path, "w") as f:
         f.write(NGINX.format(directory=directory, servers=servers))

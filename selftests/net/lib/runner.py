@@ -5,6 +5,7 @@ import fnmatch
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -168,5 +169,7 @@ def main(directory, title):
     for program in (DAEMON, CLI):
         if not os.access(program, os.X_OK):
             refuse(title, f"{program} is not built")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return run_all(names, is_verbose, title)

@@ -162,7 +162,7 @@ config-check: $(O)/headgate ## golden configurations
 includes: ## the arrows between the modules
 	$(Q)selftests/includes
 
-format-check: ## clang-format agrees
+format-check: ## line lengths, white space, licence lines
 	$(Q)selftests/format
 
 format: ## have clang-format mend it

@@ -11,11 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE_S 60 /* a reload of very many routes takes its time */
-
-static int open_socket(const char *path)
+static int open_socket(const char *path, unsigned int patience_s)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	const struct timeval patience = { .tv_sec = patience_s };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int fd, err;
 
@@ -86,13 +84,13 @@ static const char *advice(int err)
 }
 
 int control_client_ask(const char *run_dir, const char *command,
-		       json_t **answer)
+		       unsigned int patience_s, json_t **answer)
 {
 	char path[4096];
 	int fd, err;
 
 	snprintf(path, sizeof(path), "%s/control.sock", run_dir);
-	fd = open_socket(path);
+	fd = open_socket(path, patience_s);
 	err = fd < 0 ? fd : write_line(fd, command);
 	if (!err)
 		err = read_all(fd, answer);

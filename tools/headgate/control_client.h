@@ -9,11 +9,12 @@
 #include "command.h"
 
 /*
- * Sends one command and waits for its answer, which the caller frees by
- * json_decref(): COMMAND_OK. Else COMMAND_UNREACHABLE, and stderr says why.
+ * Sends one command and waits for each part of its answer, which the caller
+ * frees by json_decref(), for so many seconds: COMMAND_OK. Else
+ * COMMAND_UNREACHABLE, and stderr says why.
  */
 int control_client_ask(const char *run_dir, const char *command,
-		       json_t **answer);
+		       unsigned int patience_s, json_t **answer);
 
 /*
  * The options of a command that takes --json and --help and nothing else:

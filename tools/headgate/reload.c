@@ -5,6 +5,8 @@
 
 #include "control_client.h"
 
+#define PATIENCE_S 60 /* very many routes take their time */
+
 static void print_messages(const json_t *answer)
 {
 	const json_t *messages = json_object_get(answer, "messages");
@@ -41,7 +43,7 @@ int command_reload(int argc, char **argv, const struct command_options *o)
 
 	if (status >= 0)
 		return status;
-	status = control_client_ask(o->run_dir, "reload", &answer);
+	status = control_client_ask(o->run_dir, "reload", PATIENCE_S, &answer);
 	if (status != COMMAND_OK)
 		return status;
 	if (is_json)

@@ -9,6 +9,8 @@
 #include "control_client.h"
 #include "text.h"
 
+#define PATIENCE_S 5 /* a daemon that takes longer is not well */
+
 /* For people it stays within 80 columns, whatever names there are. */
 #define COLUMNS	     80
 #define LABEL	     14 /* of a line of facts */
@@ -244,7 +246,7 @@ int command_status(int argc, char **argv, const struct command_options *o)
 
 	if (status >= 0)
 		return status;
-	status = control_client_ask(o->run_dir, "status", &answer);
+	status = control_client_ask(o->run_dir, "status", PATIENCE_S, &answer);
 	if (status != COMMAND_OK)
 		return status;
 	error = json_string_value(json_object_get(answer, "error"));

@@ -134,20 +134,9 @@ static void leave(struct loop *l, struct watched *from)
 	atomic_compare_exchange_strong(place, &fd, -1);
 }
 
-static const struct snapshot_listener *find(const struct snapshot *s,
-					    const struct listener *listener)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr_listeners; i++)
-		if (s->listeners[i].listener == listener)
-			return &s->listeners[i];
-	return NULL;
-}
-
 static bool is_kept(const struct loop *l, const struct watched *old)
 {
-	return find(l->snapshot, old->listener) &&
+	return snapshot_find_listen(l->snapshot, old->listener) &&
 	       old->listener->fds[l->index] == old->fd;
 }
 

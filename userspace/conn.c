@@ -162,10 +162,16 @@ static void log_rule(struct log_line *line, const struct conn *c)
 		      span_of(pattern, len + !c->is_route_exact));
 }
 
+static void log_who(struct log_line *line, const struct address *client,
+		    const struct listener *listener)
+{
+	log_line_address(line, "client", client);
+	log_line_text(line, "listener", span_of_text(listener->label));
+}
+
 static void log_what(struct log_line *line, const struct conn *c)
 {
-	log_line_address(line, "client", &c->client);
-	log_line_text(line, "listener", span_of_text(c->listener->label));
+	log_who(line, &c->client, c->listener);
 	if (c->name_len)
 		log_line_text(line, "sni", span_of(c->name, c->name_len));
 	if (c->alpn_len)
@@ -221,14 +227,20 @@ static bool may_log_refusal(struct loop *l)
 	return l->nr_refusals_logged++ < (share ? share : 1);
 }
 
+static void begin_refusal(const struct loop *l, struct log_line *line,
+			  enum reason reason)
+{
+	log_line_begin(line, l->snapshot->config->log.format, LOG_NOTICE,
+		       "refused");
+	log_line_text(line, "reason", span_of_text(reason_name(reason)));
+}
+
 static void log_refusal(struct loop *l, const struct conn *c,
 			enum reason reason)
 {
 	struct log_line line;
 
-	log_line_begin(&line, l->snapshot->config->log.format, LOG_NOTICE,
-		       "refused");
-	log_line_text(&line, "reason", span_of_text(reason_name(reason)));
+	begin_refusal(l, &line, reason);
 	log_what(&line, c);
 	write_line(l, &line);
 }
@@ -362,10 +374,7 @@ void conn_refuse_at_accept(struct loop *l, const struct listener *listener,
 	stats_add(&l->counters->refused[reason], 1);
 	if (!may_log_refusal(l))
 		return;
-	log_line_begin(&line, l->snapshot->config->log.format, LOG_NOTICE,
-		       "refused");
-	log_line_text(&line, "reason", span_of_text(reason_name(reason)));
-	log_line_address(&line, "client", client);
-	log_line_text(&line, "listener", span_of_text(listener->label));
+	begin_refusal(l, &line, reason);
+	log_who(&line, client, listener);
 	write_line(l, &line);
 }

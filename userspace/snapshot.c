@@ -27,6 +27,17 @@ struct snapshot *snapshot_new(struct config *c, const struct snapshot *previous)
 	return NULL;
 }
 
+const struct config_listen *
+snapshot_find_listen(const struct snapshot *s, const struct listener *listener)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_listeners; i++)
+		if (s->listeners[i].listener == listener)
+			return s->listeners[i].config;
+	return NULL;
+}
+
 void snapshot_free(struct snapshot *s)
 {
 	if (!s)

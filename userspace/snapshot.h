@@ -46,6 +46,10 @@ struct snapshot *snapshot_new(struct config *c,
 /* After a grace period, and never before its successor was built. */
 void snapshot_free(struct snapshot *s);
 
+/* The line that a listener has in this snapshot; NULL: it was removed. */
+const struct config_listen *
+snapshot_find_listen(const struct snapshot *s, const struct listener *listener);
+
 /* The one that is in force; loaded (acquire) inside a read side. */
 extern struct snapshot *snapshot_current;
 

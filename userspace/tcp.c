@@ -17,12 +17,10 @@ static const struct config_listen *find_listen(const struct loop *l,
 					       const struct conn *c)
 {
 	static const struct config_listen removed = { 0 };
-	unsigned int i;
+	const struct config_listen *config =
+		snapshot_find_listen(l->snapshot, c->listener);
 
-	for (i = 0; i < l->snapshot->nr_listeners; i++)
-		if (l->snapshot->listeners[i].listener == c->listener)
-			return l->snapshot->listeners[i].config;
-	return &removed;
+	return config ? config : &removed;
 }
 
 static void add_ready(struct loop *l, struct conn *c)
